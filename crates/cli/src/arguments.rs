@@ -190,13 +190,13 @@ Without --sqs messages are kept in the data directory, also those of a table on 
 Without LATCHKEY_SECRET (32 bytes or more) a development secret is made and kept in the data directory; with it
 the server listens on loopback alone. LATCHKEY_SECRETS_OLD has the secrets before it, separated by commas: they
 still verify tokens and open cursors. Requests are logged to standard error as JSON lines; LATCHKEY_LOG=warn
-leaves them out.")]
+leaves them out. SIGTERM, SIGHUP and Ctrl-C stop the server once its requests are answered; twice, at once.")]
 pub(crate) struct Serve {
     /// The documents; without any, those that are shipped.
     #[arg(value_name = "DOC")]
     pub(crate) documents: Vec<PathBuf>,
     /// Where to listen; port 0 takes a free one.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", value_parser = web::address)]
     pub(crate) listen: SocketAddr,
     /// Fill the systems with what the `demo` blocks of their documents say, and go on calling them. All is kept in
     /// memory, and gone when the server stops; so there is no data directory, no DynamoDB and no SQS. Requests are
@@ -221,8 +221,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "LIMIT", value_parser = limit_per_caller)]
     pub(crate) limit_per_caller: Option<CallLimit>,
     /// How many proxies of yours stand before the server. A caller's address is then read from `X-Forwarded-For`.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) proxies: usize,
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=16))]
+    pub(crate) proxies: u8,
     /// Let requests give their instant in `Latchkey-Now`. Messages are worked on only during `POST /test-clock/pass`.
     /// For tests, on loopback only.
     #[arg(long)]

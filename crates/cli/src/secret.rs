@@ -1,5 +1,6 @@
 //! The secret that signs tokens and seals cursors.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -20,6 +21,9 @@ const OLD_VARIABLE: &str = "LATCHKEY_SECRETS_OLD";
 
 /// The most secrets before the one that signs: each is tried for a token that is not signed by those before it.
 const OLD_MAX: usize = 8;
+
+/// The fewest different characters of a secret of the deployment. One that was drawn at random has more.
+const DIFFERENT_MIN: usize = 8;
 
 /// The file of a data directory that holds the development secret.
 const FILE: &str = "development-secret";
@@ -144,7 +148,7 @@ fn for_cursors(secret: &[u8]) -> Vec<u8> {
     [b"latchkey cursors: ".as_slice(), secret].concat()
 }
 
-/// Refuses a secret that is blank or short. White space around a secret does not count.
+/// Refuses a secret that is blank, short, or of few different characters. White space around a secret does not count.
 fn refuse_weak(variable: &str, secret: &[u8]) -> Result<(), Failure> {
     const MAKE: &str = "make one with `openssl rand -hex 32`";
     let reason = match secret.trim_ascii().len() {
@@ -152,9 +156,17 @@ fn refuse_weak(variable: &str, secret: &[u8]) -> Result<(), Failure> {
         bytes if bytes < SECRET_BYTES_MIN => {
             format!("a secret in {variable} must have {SECRET_BYTES_MIN} bytes or more; {MAKE}")
         }
+        _ if different(secret) < DIFFERENT_MIN => format!(
+            "a secret in {variable} must have {DIFFERENT_MIN} different characters or more; {MAKE}"
+        ),
         _ => return Ok(()),
     };
     Err(Failure::Unusable(reason))
+}
+
+/// How many different bytes a secret has.
+fn different(secret: &[u8]) -> usize {
+    secret.iter().collect::<BTreeSet<_>>().len()
 }
 
 /// Refuses a secret that could not be put into the list of old secrets once it is replaced.

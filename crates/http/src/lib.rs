@@ -26,6 +26,7 @@ mod headers;
 mod identity;
 mod log;
 mod metrics;
+mod raw;
 mod reading;
 mod refusal;
 mod request;

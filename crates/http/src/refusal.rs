@@ -1,8 +1,8 @@
 //! Requests that reach no contract, because of how they are written.
 //!
 //! hyper reads heads, and answers one that it cannot read by itself: with a status and nothing else. Such an answer is
-//! recognised as it is written, and a problem is sent in its place. This costs a request that can be read nothing, and
-//! no second reader of heads could disagree with hyper's.
+//! recognised as it is written, and a problem is sent in its place. `raw` has looked at the lines of the head; it words
+//! the problem, and refuses what hyper lets in and should not. It lets in nothing that hyper refuses.
 
 use std::net::Ipv6Addr;
 
@@ -12,26 +12,28 @@ use hyper::{HeaderMap, Request, Version};
 use latchkey_runtime::Problem;
 use latchkey_table::Capacity;
 
-use crate::body::{HEAD_BYTES_MAX, head_bytes};
+use crate::body::{self, HEAD_BYTES_MAX, head_bytes};
 use crate::bug::bug;
 use crate::headers;
 use crate::log::Entry;
+use crate::raw::{Cause, Odd};
 use crate::respond;
 use crate::service::Service;
 
 /// The code of a request that is not HTTP/1.1.
-const MALFORMED: &str = "malformed-request";
+pub(crate) const MALFORMED: &str = "malformed-request";
 
 /// What follows the status line and the headers of hyper's own answer.
 const EMPTY: &str = "content-length: 0\r\n";
 
-/// Why a request is refused for its head alone: its size, its `Host`, or how its body is framed.
+/// Why a request is refused for its head alone: its size, its `Host`, a fragment, or how its body is framed.
 pub(crate) fn of_head<B>(request: &Request<B>) -> Option<Problem> {
     if head_bytes(request) > HEAD_BYTES_MAX {
         let detail =
             format!("path and headers have more than {HEAD_BYTES_MAX} bytes; send less in them");
         return Some(Problem::new(431, "head-too-large", detail));
     }
+    let odd = request.extensions().get::<Odd>();
     let mut hosts = request.headers().get_all(HOST).iter();
     let detail = match (request.version(), hosts.next(), hosts.next()) {
         (_, _, Some(_)) => "a request has one `Host`, and this one has more",
@@ -39,7 +41,10 @@ pub(crate) fn of_head<B>(request: &Request<B>) -> Option<Problem> {
         (_, Some(host), _) if !is_host(host.as_bytes()) => {
             "`Host` is not the name or the address of a host, with or without a port"
         }
-        _ if !is_plainly_framed(request.headers()) => {
+        _ if odd == Some(&Odd::Fragment) => {
+            "the path or the query has a `#`, which begins a fragment, and a request has none; write `%23`"
+        }
+        _ if odd == Some(&Odd::TwoLengths) || !is_plainly_framed(request.headers()) => {
             "the only `Transfer-Encoding` is `chunked`, without a `Content-Length` beside it"
         }
         _ => return None,
@@ -95,15 +100,30 @@ fn is_plainly_framed(headers: &HeaderMap) -> bool {
 }
 
 /// The problem of a request that hyper has refused with a status.
-fn unread(status: u16) -> Option<Problem> {
-    let (code, detail) = match status {
-        400 => (
+fn unread(status: u16, cause: Cause) -> Option<Problem> {
+    let (status, code, detail) = match (status, cause) {
+        (400, Cause::Tls) => (
+            400,
             MALFORMED,
-            "this is no request of HTTP/1.1: look for a space or a control character in the path, a NUL in a header, \
-             or a `Content-Length` that is no number",
+            "this is TLS, and this server speaks none: call it by `http://`, or put a proxy before it that speaks TLS",
         ),
-        414 => ("path-too-long", "path and query have more than 65534 bytes; send less in them"),
-        431 => (
+        (400, Cause::Version) => {
+            (400, MALFORMED, "this is another version of HTTP; this server speaks HTTP/1.1")
+        }
+        (400, Cause::Other | Cause::TooLong) => (
+            400,
+            MALFORMED,
+            "this is no request of HTTP/1.1: look for a first line without `HTTP/1.1`, a space or a control character in \
+             the path, a header without a colon or folded over two lines, a NUL in a header, a `Transfer-Encoding` that \
+             is not `chunked`, or a `Content-Length` that is no number",
+        ),
+        (414, _) => {
+            (414, "path-too-long", "path and query have more than 65534 bytes; send less in them")
+        }
+        // hyper says of such a body that the head is too large.
+        (431, Cause::TooLong) => return Some(body::too_large()),
+        (431, _) => (
+            431,
             "head-too-large",
             "there are more than 100 headers, or path and headers are far larger than 64 KiB; send less in them",
         ),
@@ -114,11 +134,11 @@ fn unread(status: u16) -> Option<Problem> {
 
 impl Service {
     /// An answer with a problem, in place of one that hyper gives by itself; nothing, if the bytes are another answer.
-    pub(crate) fn explained(&self, bare: &[u8]) -> Option<Bytes> {
+    pub(crate) fn explained(&self, bare: &[u8], cause: Cause) -> Option<Bytes> {
         let bare = str::from_utf8(bare).ok()?;
         let (start, rest) = bare.split_once(EMPTY).filter(|_| bare.ends_with("\r\n\r\n"))?;
-        let status = start.split(' ').nth(1)?.parse().ok()?;
-        let problem = unread(status)?;
+        let (line, start) = start.split_once("\r\n")?;
+        let problem = unread(line.split(' ').nth(1)?.parse().ok()?, cause)?;
         let id = self.next_id();
         let mut response = respond::problem(&problem, None, self.problem_base());
         let body = respond::problem_body(&problem, None, self.problem_base());
@@ -131,11 +151,12 @@ impl Service {
             id: &id,
             contract: "",
             caller: "",
-            status,
+            status: problem.status,
             micros: 0,
             capacity: Capacity::ZERO,
         });
-        let mut text = format!("{start}content-length: {}\r\n", body.len()).into_bytes();
+        let line = format!("HTTP/1.1 {}\r\n", response.status());
+        let mut text = format!("{line}{start}content-length: {}\r\n", body.len()).into_bytes();
         let line = |(name, value): (&HeaderName, &HeaderValue)| {
             [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat()
         };

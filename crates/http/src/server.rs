@@ -12,7 +12,7 @@ use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -20,11 +20,14 @@ use crate::body::HEAD_BYTES_MAX;
 use crate::connections::{Connections, Gone, Life, Place, Received};
 use crate::respond::Response;
 use crate::service::{Door, Sender, Service};
-use crate::stream::{Stream, Unread};
+use crate::stream::{Notes, Stream};
 
 /// How much of a head is read before the connection is closed. The service has a lower limit, which it can answer with
 /// a reason.
 const HEAD_READ_MAX: usize = 2 * HEAD_BYTES_MAX;
+
+/// How many connections may wait to be accepted. Linux takes at most `net.core.somaxconn`, which is 4,096 as well.
+const BACKLOG: u32 = 4096;
 
 /// How long the server looks for requests that were sent before it was told to stop.
 const LAST_LOOK: Duration = Duration::from_millis(250);
@@ -99,7 +102,7 @@ impl Server {
         limits: Limits,
     ) -> Result<Server, ServerError> {
         let failed = |error| ServerError { address, error };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let listener = bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         Ok(Server { listener, address, limits, door })
     }
@@ -215,17 +218,18 @@ struct Serving {
 impl Serving {
     /// Serves a connection, in a task of its own.
     fn start(&self, (stream, place): (TcpStream, Place)) {
-        let unread = Unread::default();
+        let notes = Arc::<Notes>::default();
         let life = Arc::clone(&place.life);
         // A connection that has failed already has no address. It can answer nothing.
         let Ok(peer) = stream.peer_addr() else { return };
         let (service, stream) = (Arc::clone(self.served.now()), prompt(stream));
-        let stream = Stream::new(stream, service, life, unread.clone(), self.write_time);
+        let stream = Stream::new(stream, service, life, Arc::clone(&notes), self.write_time);
         let (served, life) = (Arc::clone(&self.served), Arc::clone(&place.life));
         let door = self.door;
         let answer = service_fn(move |request: Request<Incoming>| {
-            let (served, life, unread) = (Arc::clone(&served), Arc::clone(&life), unread.clone());
-            async move { answer(served.now(), (door, peer.ip()), life, &unread, request).await }
+            let served = Arc::clone(&served);
+            let (life, notes) = (Arc::clone(&life), Arc::clone(&notes));
+            async move { answer(served.now(), (door, peer.ip()), life, &notes, request).await }
         });
         let connection = self.http.serve_connection(TokioIo::new(stream), answer);
         let mut ended = self.ended.clone();
@@ -258,13 +262,16 @@ async fn answer(
     service: &Service,
     (door, peer): (Door, IpAddr),
     life: Arc<Life>,
-    unread: &Unread,
+    notes: &Notes,
     request: Request<Incoming>,
 ) -> Result<Response, Gone> {
     let (has_body, is_safe) = (!request.body().is_end_stream(), request.method().is_safe());
     life.begin(has_body)?;
     let turned_away = life.reserve && !Service::is_watched(request.uri().path());
-    let request = request.map(|body| Received { body, life: Arc::clone(&life) });
+    let mut request = request.map(|body| Received { body, life: Arc::clone(&life) });
+    if let Some(odd) = notes.take_odd() {
+        request.extensions_mut().insert(odd);
+    }
     let sender = Sender { peer, life: Some(&life) };
     let mut response = match door {
         _ if turned_away => service.overloaded(&request),
@@ -281,10 +288,21 @@ async fn answer(
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if has_body && response.headers().contains_key(CONNECTION) {
-        unread.set();
+        notes.set_unread();
     }
     life.answered()?;
     Ok(response)
+}
+
+/// Listens as `TcpListener::bind` does, with a longer backlog.
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Turns off Nagle's algorithm, which delays small answers.

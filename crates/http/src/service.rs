@@ -39,7 +39,7 @@ use crate::body::{self, BoxError};
 use crate::browsers::Cors;
 use crate::budget::Budget;
 use crate::bug::bug;
-use crate::call_limits::{self, Asking, CallLimits, Policy};
+use crate::call_limits::{self, CallLimits, Policy};
 use crate::log::{Entry, Log};
 use crate::metrics::Metrics;
 use crate::respond::{self, Response};
@@ -410,25 +410,16 @@ impl Service {
         seen.caller = caller.id.clone();
         let from = || call_limits::address(headers, seen.sender.peer, self.settings.proxies);
         let whose = self.at_work.check_share(&caller, from)?;
-        let mut counted = None;
-        if let Some(limits) = &self.limits {
-            let (peer, now) = (seen.sender.peer, seen.started);
-            let policy = target.limit.as_ref();
-            let counted_by = policy.and_then(|policy| policy.counted_by(&inputs));
-            let asking = Asking { caller: &caller, peer, headers, now, counted_by };
-            let taken = limits.take(policy, asking, &mut seen.left);
-            taken.inspect_err(|_| self.metrics.record_limited(target.number))?;
-            counted = policy.and_then(|policy| limits.counted(policy, asking));
-        }
+        let counted = self.take(target, &inputs, &caller, headers, seen)?;
         // A caller who asks first is told before it sends.
         if headers.contains_key(EXPECT) && !body.is_end_stream() {
             body::check_kind(headers)?;
         }
         let (body, _room) = body::read(headers, body, &self.budget, seen.sender).await?;
         seen.body_read = true;
-        // Boxed, so that the future of other requests stays small.
-        if counted.is_some() {
-            Box::pin(self.take_counted(target, counted, seen)).await?;
+        if let Some(bucket) = counted {
+            // Boxed, so that the future of other requests stays small.
+            Box::pin(self.take_counted(target, bucket, seen)).await?;
         }
         request::from_query(&target.info, query, &mut inputs)?;
         if !body.is_empty() {

@@ -26,6 +26,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::budget::{NoRoom, Room};
 use crate::connections::{Gone, Life};
+use crate::raw::{Lines, Odd};
 use crate::service::Service;
 
 /// How much is read at once: less than hyper's buffer holds at first, so that hyper never takes a larger one for it.
@@ -48,13 +49,38 @@ const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// How long a peer may go on sending.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Whether a peer may still be sending a request that was refused.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Unread(Arc<AtomicBool>);
+/// What the stream of a connection and the answers on it note for each other.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// Whether a peer may still be sending a request that was refused.
+    unread: AtomicBool,
+    fragment: AtomicBool,
+    two_lengths: AtomicBool,
+}
 
-impl Unread {
-    pub(crate) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+impl Notes {
+    /// The peer may still be sending a request that was refused.
+    pub(crate) fn set_unread(&self) {
+        self.unread.store(true, Ordering::Relaxed);
+    }
+
+    /// Something is odd about the request that was read.
+    fn set_odd(&self, odd: Odd) {
+        self.of(odd).store(true, Ordering::Relaxed);
+    }
+
+    /// What is odd about the request that was read. It is said once.
+    pub(crate) fn take_odd(&self) -> Option<Odd> {
+        let order = Ordering::Relaxed;
+        let seen = |odd: &Odd| self.of(*odd).load(order) && self.of(*odd).swap(false, order);
+        [Odd::TwoLengths, Odd::Fragment].into_iter().find(seen)
+    }
+
+    fn of(&self, odd: Odd) -> &AtomicBool {
+        match odd {
+            Odd::Fragment => &self.fragment,
+            Odd::TwoLengths => &self.two_lengths,
+        }
     }
 }
 
@@ -64,7 +90,7 @@ pub(crate) struct Stream {
     stream: TcpStream,
     service: Arc<Service>,
     life: Arc<Life>,
-    unread: Unread,
+    notes: Arc<Notes>,
     write_time_max: Duration,
     blocked: Option<Blocked>,
     /// What is still to be written in the place of an answer of hyper's own.
@@ -77,6 +103,7 @@ pub(crate) struct Stream {
 #[derive(Debug, Default)]
 struct Head {
     bytes: usize,
+    lines: Lines,
     room: Room,
     /// Whether its request is under way.
     is_whole: bool,
@@ -102,21 +129,29 @@ impl Stream {
         stream: TcpStream,
         service: Arc<Service>,
         life: Arc<Life>,
-        unread: Unread,
+        notes: Arc<Notes>,
         write_time_max: Duration,
     ) -> Stream {
         let (blocked, refusal, closing, head) = (None, Bytes::new(), None, Head::default());
-        Stream { stream, service, life, unread, write_time_max, blocked, refusal, closing, head }
+        Stream { stream, service, life, notes, write_time_max, blocked, refusal, closing, head }
     }
 
-    /// Counts bytes that were read. Those of a body are counted where they are kept.
-    fn count_read(&mut self, count: usize) -> io::Result<()> {
+    /// Looks at bytes that were read of a head, and counts them. Those of a body are counted where they are kept. Gives
+    /// how many of them hyper gets.
+    fn take_read(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.life.is_idle() {
-            return Ok(());
+            return Ok(bytes.len());
         }
-        self.head.bytes += count;
-        let grown = self.head.room.grow(&self.service.budget, self.head.bytes, Some(&self.life));
-        grown.map_err(|NoRoom| io::Error::new(io::ErrorKind::OutOfMemory, "no room for a head"))
+        let head = &mut self.head;
+        if let Some(odd) = head.lines.look(bytes) {
+            self.notes.set_odd(odd);
+        }
+        let shown = head.lines.shown(head.bytes, bytes.len());
+        head.bytes += bytes.len();
+        let (all, life) = (head.bytes + head.lines.bytes(), Some(&self.life));
+        let grown = head.room.grow(&self.service.budget, all, life);
+        grown.map_err(|NoRoom| io::Error::new(io::ErrorKind::OutOfMemory, "no room for a head"))?;
+        Ok(shown)
     }
 
     /// Lets go of a head whose request is answered.
@@ -134,10 +169,12 @@ impl Stream {
         if !self.life.is_idle() {
             return false;
         }
-        let Some(refusal) = self.service.explained(bytes) else { return false };
+        let Some(refusal) = self.service.explained(bytes, self.head.lines.cause()) else {
+            return false;
+        };
         self.refusal = refusal;
         // The peer may not have sent all of what cannot be read.
-        self.unread.set();
+        self.notes.set_unread();
         true
     }
 
@@ -205,8 +242,9 @@ impl AsyncRead for Stream {
             let most = bytes.len().min(buffer.remaining());
             let mut part = ReadBuf::new(bytes.get_mut(..most).unwrap_or_default());
             ready!(Pin::new(&mut self.stream).poll_read(context, &mut part))?;
-            buffer.put_slice(part.filled());
-            Poll::Ready(self.count_read(part.filled().len()))
+            let shown = self.take_read(part.filled())?;
+            buffer.put_slice(part.filled().get(..shown).unwrap_or_default());
+            Poll::Ready(Ok(()))
         })
     }
 }
@@ -258,10 +296,10 @@ impl AsyncWrite for Stream {
     /// Ends the sending side, and reads the rest if the peer may still be sending.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_refusal(context))?;
-        let Stream { stream, unread, closing, .. } = &mut *self;
+        let Stream { stream, notes, closing, .. } = &mut *self;
         if closing.is_none() {
             ready!(Pin::new(&mut *stream).poll_shutdown(context))?;
-            if !unread.0.load(Ordering::Relaxed) {
+            if !notes.unread.load(Ordering::Relaxed) {
                 return Poll::Ready(Ok(()));
             }
         }

@@ -47,7 +47,7 @@ fn served_until(
     let tokens = Tokens::new(&[7; 32], "latchkey", "latchkey").unwrap();
     let service = Arc::new(Service::new(Vec::new(), tokens, settings).unwrap());
     let end = runtime.spawn(server.run(service, stop));
-    (Served { address, runtime: runtime }, end)
+    (Served { address, runtime }, end)
 }
 
 impl Served {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Storage;
+use super::{Storage, web};
 
 /// How many messages of a queue are worked on at once by default.
 const AT_ONCE: usize = 32;
@@ -72,8 +72,8 @@ Examples:
   latchkey work doors.md --dynamodb --sqs --workers 64
   latchkey work --data ./doors                         work off what a stopped server has left
 
-Messages that are being worked on are finished before it stops; told twice, it stops at once. A store on this
-machine has one process: there, `latchkey serve` works through its queues itself.")]
+SIGTERM, SIGHUP and Ctrl-C stop it once the messages that are being worked on are finished; twice, at once. A store on
+this machine has one process: there, `latchkey serve` works through its queues itself.")]
 pub(crate) struct Work {
     /// The documents; without any, those that are shipped.
     #[arg(value_name = "DOC")]
@@ -83,7 +83,7 @@ pub(crate) struct Work {
     #[command(flatten)]
     pub(crate) working: Working,
     /// The address for `/health` and `/metrics`; without it they are not served.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = web::address)]
     pub(crate) listen: Option<SocketAddr>,
 }
 

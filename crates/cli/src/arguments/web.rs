@@ -16,7 +16,7 @@ pub(crate) struct Web {
     pub(crate) origins: Vec<String>,
     /// Answer `/metrics` and `/ready` at this address, such as 127.0.0.1:9090, and not at that of callers. No token is
     /// asked for there: choose an address that only those who watch the server can reach.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) admin_listen: Option<SocketAddr>,
     /// How many of the 4,096 connections one address may have; without it half of them, or with --proxies all of them. A
     /// network of 64 bits of IPv6 counts as one address.
@@ -99,6 +99,15 @@ impl Web {
             _ => Ok(()),
         }
     }
+}
+
+/// An address to listen on.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "write an address of IPv4 or IPv6 and a port, such as 127.0.0.1:8080 or [::1]:8080; 0.0.0.0:8080 is every address \
+         of this machine"
+            .to_owned()
+    })
 }
 
 /// A place on the web, without a slash at the end.

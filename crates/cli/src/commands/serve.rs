@@ -16,7 +16,7 @@ use latchkey_model::Model;
 use latchkey_openapi::{Serving, Version};
 use latchkey_runtime::{PROBLEM_BASE, Source, Sweeper, System, SystemSource};
 use latchkey_worker::{Meters, Workers};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use self::demo::Playing;
@@ -29,7 +29,7 @@ use crate::identity;
 use crate::logging::Logging;
 use crate::running::{Reach, Running};
 use crate::secret::Secret;
-use crate::{Failure, counted, handles, wide};
+use crate::{Failure, counted, handles, surroundings, wide};
 
 /// How long the development token is valid.
 pub(super) const TOKEN_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
@@ -231,7 +231,7 @@ async fn open_doors(
     };
     let tokens = secret.tokens(&arguments.trust)?;
     let starting = Service::new(Vec::new(), tokens, settings).map_err(Failure::unusable)?;
-    let public = (arguments.listen, arguments.web.limits(arguments.proxies));
+    let public = (arguments.listen, arguments.web.limits(arguments.proxies.into()));
     Doors::open(public, arguments.web.admin_listen, starting).await
 }
 
@@ -253,7 +253,7 @@ fn on_the_web(arguments: &Serve, planned: &[Planned]) -> Result<Settings, Failur
     Ok(Settings {
         openapi: openapi::describe(planned, Version::V3_1, &serving).compact(),
         limit_per_caller: arguments.limit_per_caller.clone(),
-        proxies: arguments.proxies,
+        proxies: arguments.proxies.into(),
         cors: web.cors()?,
         watched_apart: web.admin_listen.is_some(),
         problem_base: web.problem_base.clone().unwrap_or_else(|| PROBLEM_BASE.to_owned()),
@@ -330,13 +330,27 @@ fn greeting(
 /// Done once the process is told to stop.
 pub(super) type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// The hang-ups of the terminal (SIGHUP). Whoever started the process by `nohup` has them ignored, and so they are not
+/// heard.
+fn hangups() -> std::io::Result<Option<Signal>> {
+    match surroundings::ignores_hangups() {
+        true => Ok(None),
+        false => signal(SignalKind::hangup()).map(Some),
+    }
+}
+
+/// The next of some signals, if they are heard.
+async fn next_of(signals: &mut Option<Signal>) -> Option<()> {
+    signals.as_mut()?.recv().await
+}
+
 /// Hears from now on whether the process is told to stop. Told once more, it ends at once, whatever it does.
 pub(super) fn stopped() -> Stop {
-    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), hangups());
     let (tell, told) = oneshot::channel();
     // A task of its own, since a store that opens keeps its thread.
     tokio::spawn(async move {
-        let (Ok(mut interrupted), Ok(mut terminated)) = signals else {
+        let (Ok(mut interrupted), Ok(mut terminated), Ok(mut hung_up)) = signals else {
             tracing::error!("signals cannot be heard; the server stops when it is killed");
             return;
         };
@@ -344,6 +358,7 @@ pub(super) fn stopped() -> Stop {
             tokio::select! {
                 _ = interrupted.recv() => {}
                 _ = terminated.recv() => {}
+                Some(()) = next_of(&mut hung_up) => {}
             }
         };
         next().await;

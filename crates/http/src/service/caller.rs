@@ -5,9 +5,10 @@ use latchkey_runtime::{Caller, Problem};
 use latchkey_value::time;
 
 use super::{Seen, Sender, Service, Target};
-use crate::call_limits::{self, Bucket};
+use crate::call_limits::{self, Asking, Bucket};
 use crate::headers;
 use crate::identity::Provider;
+use crate::request::Inputs;
 use crate::token::{Claims, TokenError};
 
 impl Service {
@@ -49,18 +50,35 @@ impl Service {
         })
     }
 
+    /// Takes a call from the buckets of its caller, or refuses it. Gives the bucket that it counts for once its body is
+    /// read, if it counts by an input.
+    pub(super) fn take(
+        &self,
+        target: &Target,
+        inputs: &Inputs,
+        caller: &Caller,
+        headers: &HeaderMap,
+        seen: &mut Seen<'_>,
+    ) -> Result<Option<Bucket>, Problem> {
+        let Some(limits) = &self.limits else { return Ok(None) };
+        let (peer, now) = (seen.sender.peer, seen.started);
+        let policy = target.limit.as_ref();
+        let counted_by = policy.and_then(|policy| policy.counted_by(inputs));
+        let asking = Asking { caller, peer, headers, now, counted_by };
+        let taken = limits.take(policy, asking, &mut seen.left);
+        taken.inspect_err(|_| self.metrics.record_limited(target.number))?;
+        Ok(policy.and_then(|policy| limits.counted(policy, asking)))
+    }
+
     /// Takes a call from its bucket, where the calls for an input are counted. Its body has been read: whoever does not
     /// send it takes nothing from others.
     pub(super) async fn take_counted(
         &self,
         target: &Target,
-        bucket: Option<Bucket>,
+        bucket: Bucket,
         seen: &mut Seen<'_>,
     ) -> Result<(), Problem> {
-        let (Some(bucket), Some(limits), Some(policy)) = (bucket, &self.limits, &target.limit)
-        else {
-            return Ok(());
-        };
+        let (Some(limits), Some(policy)) = (&self.limits, &target.limit) else { return Ok(()) };
         let time_max = self.settings.call_time_max;
         let taken = limits.take_counted(policy, bucket, time_max, &mut seen.left).await;
         seen.taken = Some(taken.inspect_err(|_| self.metrics.record_limited(target.number))?);
