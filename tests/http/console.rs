@@ -223,7 +223,7 @@ fn programs_are_refused_with_problems_and_browsers_with_pages() {
     assert_eq!(client.get(&style).status, 200);
     let refused = [
         ("POST", "/", 405),
-        ("POST", "/#rs", 405),
+        ("POST", "/#rs", 400),
         ("PUT", "?consistent=true", 400),
         ("DELETE", "/console/sign-in", 405),
         ("GET", "/console/call", 405),

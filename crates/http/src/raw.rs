@@ -61,7 +61,7 @@ impl Lines {
         self.tls |= !self.begun && self.line.is_empty() && bytes.first() == Some(&TLS);
         let mut rest = bytes;
         while !self.ended {
-            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+            let Some(end) = memchr::memchr(b'\n', rest) else {
                 self.line.extend_from_slice(rest);
                 return None;
             };
@@ -141,16 +141,20 @@ impl Lines {
         if !line.first().is_some_and(|first| b"cCtT".contains(first)) {
             return;
         }
-        let mut parts = line.splitn(2, |byte| *byte == b':');
-        let (Some(name), Some(value)) = (parts.next(), parts.next()) else { return };
-        if name.eq_ignore_ascii_case(b"transfer-encoding") {
+        if header(line, b"transfer-encoding").is_some() {
             self.coding = true;
-        } else if name.eq_ignore_ascii_case(b"content-length") {
+        } else if let Some(value) = header(line, b"content-length") {
             self.length = true;
             let value = str::from_utf8(value).map(|value| value.trim().parse::<u64>());
             self.too_long |= matches!(value, Ok(Ok(value)) if value > LENGTH_MAX);
         }
     }
+}
+
+/// The value of a header, if a line is that header.
+fn header<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let (found, rest) = line.split_at_checked(name.len())?;
+    found.eq_ignore_ascii_case(name).then_some(rest)?.strip_prefix(b":")
 }
 
 #[cfg(test)]
